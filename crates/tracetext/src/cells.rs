@@ -7,6 +7,8 @@ use arrow_array::types::*;
 use arrow_array::{Array, BinaryArray, BooleanArray, ListArray, StringArray, StructArray};
 use arrow_schema::DataType;
 
+use crate::lines::Lines;
+
 /// A value of a field, or of an expression of fields.
 #[derive(Debug, Clone)]
 pub(crate) enum Value<'a> {
@@ -180,6 +182,54 @@ impl<'a> Column<'a> {
             Cells::I64(values) => i128::from(values[row]),
             _ => return self.get(row).int(),
         })
+    }
+
+    /// Writes a number in base 10, for which there must be room; whether it is one.
+    #[inline]
+    pub(crate) fn write_decimal(&self, row: usize, lines: &mut Lines) -> bool {
+        if self.nulls.is_some() {
+            return false;
+        }
+        let mut signed = |value: i64| {
+            if value < 0 {
+                lines.byte(b'-');
+            }
+            lines.decimal(value.unsigned_abs());
+        };
+        match &self.cells {
+            Cells::I8(values) => signed(values[row].into()),
+            Cells::I16(values) => signed(values[row].into()),
+            Cells::I32(values) => signed(values[row].into()),
+            Cells::I64(values) => signed(values[row]),
+            _ => match self.unsigned(row) {
+                Some(value) => lines.decimal(value),
+                None => return false,
+            },
+        }
+        true
+    }
+
+    /// A number without a sign, of a column without nulls.
+    #[inline]
+    pub(crate) fn unsigned(&self, row: usize) -> Option<u64> {
+        Some(match &self.cells {
+            _ if self.nulls.is_some() => return None,
+            Cells::U8(values) => values[row].into(),
+            Cells::U16(values) => values[row].into(),
+            Cells::U32(values) => values[row].into(),
+            Cells::U64(values) => values[row],
+            _ => return None,
+        })
+    }
+
+    /// A text that is there.
+    #[inline]
+    pub(crate) fn text(&self, row: usize) -> Option<&'a str> {
+        match &self.cells {
+            Cells::Text(_) if self.nulls.is_some_and(|array| array.is_null(row)) => None,
+            Cells::Text(values) => Some(values.value(row)),
+            _ => None,
+        }
     }
 
     /// Whether its values are truth values.

@@ -14,10 +14,11 @@ use std::thread;
 
 use arrow_array::RecordBatch;
 use memchr::memmem;
-use tracefile::{FieldPlace, Index, Record, Records, Seen, Slice, Slices, Trace};
+use tracefile::{FieldPlace, Record, Records, Seen, Slice, Slices, Trace};
 
-use crate::chunk::{Chunk, Filter, LONGEST, Made, cpu_text, label};
-use crate::lines::{BlockText, Lines, is_plain};
+use crate::chunk::{Chunk, Filter, LONGEST, Made};
+use crate::head::{Cpus, Heads};
+use crate::lines::{Lines, is_plain};
 use crate::placed::Width;
 use crate::program::{Program, Surroundings};
 use crate::texts::{Batches, Moment, Texts};
@@ -55,8 +56,7 @@ struct Making {
     /// By type.
     chosen: Vec<bool>,
     kinds: Vec<OnceLock<Kind>>,
-    /// What stands between thread and time, by CPU; at the end that of no CPU.
-    cpus: Vec<BlockText>,
+    cpus: Cpus,
     spare: Spare,
     tools: Mutex<Vec<Tools>>,
 }
@@ -77,34 +77,9 @@ struct Kind {
 #[derive(Default)]
 struct Tools {
     records: Vec<Record>,
-    labels: Labels,
-    second: Second,
+    heads: Heads,
     text: Vec<u8>,
 }
-
-/// What stands for each thread, filled up.
-#[derive(Default)]
-struct Labels {
-    known: HashMap<i32, usize>,
-    labels: Vec<(BlockText, bool, usize)>,
-    /// By the low bits of a thread's number: the last one that was asked for.
-    recent: Vec<(i64, usize)>,
-}
-
-/// Low bits of threads' numbers.
-const RECENT: usize = 1 << 10;
-
-/// A second of time, and how it is written.
-#[derive(Default)]
-struct Second {
-    begin: Option<i64>,
-    text: BlockText,
-}
-
-/// Nanoseconds of a second.
-const SECOND: i64 = 1_000_000_000;
-/// Bytes before the text of an event without its thread: CPU, time.
-const HEAD: usize = 64;
 
 impl Direct {
     /// `None` where the trace's records cannot be read this way, or threads are only known from
@@ -122,8 +97,6 @@ impl Direct {
         let slices = records.slices(times, wanted);
         let info = trace.info();
         let chosen = |event: usize| filter.events.as_ref().is_none_or(|of| of.contains(&event));
-        let cpus = info.streams.iter().filter_map(|stream| stream.cpu).max().unwrap_or(0);
-        let cpus = (0..=cpus).chain([Index::NO_CPU]).map(|cpu| BlockText::new(&cpu_text(cpu)));
         let making = Making {
             trace: Arc::clone(trace),
             texts: Arc::clone(texts),
@@ -132,7 +105,7 @@ impl Direct {
             names: threads.all().map(|(thread, name)| (thread, name.to_owned())).collect(),
             chosen: (0..info.events.len()).map(chosen).collect(),
             kinds: info.events.iter().map(|_| OnceLock::new()).collect(),
-            cpus: cpus.collect(),
+            cpus: Cpus::new(info),
             spare: Spare::default(),
             tools: Mutex::default(),
         };
@@ -185,7 +158,7 @@ impl Making {
     }
 
     fn chunk(&self, all: Records<'_>, mut chunk: Chunk, tools: &mut Tools) -> Chunk {
-        let Tools { records, labels, second, text } = tools;
+        let Tools { records, heads, text } = tools;
         let columns = self.columns(all, records);
         let mut batches: HashMap<u16, (Batches<'_>, usize)> = columns
             .iter()
@@ -216,12 +189,8 @@ impl Making {
             let begin = lines.len();
             let mut plain = true;
             if is_line {
-                let (label, is_plain, length) = labels.of(thread, &self.names);
-                lines.room(HEAD + length);
-                plain = *is_plain;
-                lines.text(label);
-                lines.text(&self.cpus[usize::from(record.cpu).min(self.cpus.len() - 1)]);
-                second.write(lines, record.time);
+                let of = (thread, record.cpu, record.time);
+                plain = heads.write(lines, &self.names, &self.cpus, of);
             }
             let head = lines.len() + kind.before.len();
             match (&kind.program, table) {
@@ -299,51 +268,5 @@ impl Making {
             Made::Text => Vec::new(),
         };
         Kind { program: self.texts.program(event, &before, place), thread, before }
-    }
-}
-
-impl Labels {
-    #[inline]
-    fn of(&mut self, thread: i32, names: &HashMap<i32, String>) -> &(BlockText, bool, usize) {
-        if self.recent.is_empty() {
-            self.recent.resize(RECENT, (i64::MAX, 0));
-        }
-        let slot = thread as usize % RECENT;
-        let (of, at) = self.recent[slot];
-        if of == i64::from(thread) {
-            return &self.labels[at];
-        }
-        let labels = &mut self.labels;
-        let at = *self.known.entry(thread).or_insert_with(|| {
-            let label = label(thread, names.get(&thread).map(String::as_str));
-            labels.push((BlockText::new(&label), is_plain(&label), label.len()));
-            labels.len() - 1
-        });
-        self.recent[slot] = (i64::from(thread), at);
-        &self.labels[at]
-    }
-}
-
-impl Second {
-    /// Writes a time in seconds, for which there must be room.
-    #[inline]
-    fn write(&mut self, lines: &mut Lines, time: i64) {
-        let within = self.begin.and_then(|begin| time.checked_sub(begin));
-        let within = match within.filter(|within| (0..SECOND).contains(within)) {
-            Some(within) => within as u32,
-            None => self.other(time),
-        };
-        lines.text(&self.text);
-        lines.nine_digits(within);
-    }
-
-    #[cold]
-    fn other(&mut self, time: i64) -> u32 {
-        let magnitude = time.unsigned_abs();
-        let sign = if time < 0 { "-" } else { "" };
-        self.text = BlockText::new(format!("{sign}{}.", magnitude / SECOND as u64).as_bytes());
-        // Before 0 the digits count backwards.
-        self.begin = (time >= 0).then(|| time - time % SECOND);
-        (magnitude % SECOND as u64) as u32
     }
 }

@@ -18,6 +18,7 @@ mod chunk;
 mod conversion;
 mod direct;
 mod expression;
+mod head;
 mod lines;
 mod listing;
 mod named;

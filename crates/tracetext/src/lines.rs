@@ -15,13 +15,6 @@ const SLACK: usize = 32;
 /// Bytes that are copied together.
 const BLOCK: usize = 16;
 
-impl From<Vec<u8>> for Lines {
-    fn from(bytes: Vec<u8>) -> Self {
-        let end = bytes.len();
-        Self { bytes, end }
-    }
-}
-
 impl Deref for Lines {
     type Target = [u8];
 
@@ -35,12 +28,6 @@ impl Lines {
     pub(crate) fn emptied(mut self) -> Self {
         self.end = 0;
         self
-    }
-
-    /// The same as a vector.
-    pub(crate) fn into_empty_vec(mut self) -> Vec<u8> {
-        self.bytes.clear();
-        self.bytes
     }
 
     /// Keeps only the first bytes.
@@ -243,6 +230,10 @@ impl BlockText {
         };
         Self { blocks: text.chunks(BLOCK).map(block).collect(), length: text.len() }
     }
+
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
 }
 
 /// Whether all bytes are ones that a terminal may be given.
@@ -312,6 +303,5 @@ mod tests {
         lines.room(40);
         lines.text(&BlockText::new(b"twenty bytes of text"));
         assert_eq!(&*lines, b"twenty bytes of text");
-        assert!(lines.into_empty_vec().is_empty());
     }
 }

@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use tracefile::{Damage, Decoded, Index, Loss, Options, Result, Selection, Trace};
 
 use crate::cells::Column;
-use crate::chunk::{Chunk, Filter, LONGEST, Made, cpu_text, label};
-use crate::conversion::{decimal, padded};
+use crate::chunk::{Chunk, Filter, LONGEST, Made};
 use crate::direct::{Direct, Spare};
-use crate::lines::{Lines, is_plain};
+use crate::head::{Cpus, Heads};
+use crate::lines::{BlockText, Lines, is_plain};
 use crate::texts::{Batches, Moment, Texts};
 use crate::threads::{Threads, UNKNOWN};
 
@@ -26,6 +26,9 @@ const SLICE: u64 = 6 << 20;
 const FIRST_SLICE: u64 = 1 << 20;
 /// Events whose texts are made together.
 const PART: usize = 1 << 14;
+/// Parts that are made until they are taken.
+const PARTS: usize = 16;
+
 /// A listing that goes on through a trace.
 pub struct Listing {
     trace: Arc<Trace>,
@@ -44,7 +47,21 @@ pub struct Listing {
     pub damage: Vec<Damage>,
     /// Whether any part was listed.
     begun: bool,
+    /// What was decoded and is not listed yet.
+    rest: Option<Rest>,
     spare: Spare,
+    cpus: Cpus,
+    /// What stands between time and text of a line, by type; and whether it is plain ASCII.
+    before: Vec<(BlockText, bool)>,
+}
+
+/// Decoded events that are listed from a place on.
+struct Rest {
+    decoded: Decoded,
+    index: Index,
+    /// The threads that ran, where events do not tell their own.
+    running: Vec<i32>,
+    at: usize,
 }
 
 impl Listing {
@@ -72,6 +89,12 @@ impl Listing {
             filter.threads.get_or_insert_default().extend(more);
         }
         let direct = Direct::new(&trace, &texts, &filter, &threads, times.clone(), (made, few));
+        let cpus = Cpus::new(trace.info());
+        let before = trace.info().events.iter().map(|event| {
+            let text = [b": ", event.name.as_bytes(), b": "].concat();
+            (BlockText::new(&text), is_plain(&text))
+        });
+        let before = before.collect();
         let length = (i128::from(span.1) - i128::from(span.0) + 1) as f64;
         let density = trace.bytes() as f64 / length;
         let slice = trace.sliceable().then_some((if few { FIRST_SLICE } else { SLICE }, density));
@@ -88,6 +111,9 @@ impl Listing {
             losses: Vec::new(),
             damage: Vec::new(),
             begun: false,
+            rest: None,
+            cpus,
+            before,
         })
     }
 
@@ -96,6 +122,9 @@ impl Listing {
     /// # Errors
     /// Those of [`Trace::decode`].
     pub fn advance(&mut self) -> Result<Option<Vec<Chunk>>> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(self.chunks(rest)));
+        }
         if self.times.is_empty() {
             return Ok(None);
         }
@@ -125,7 +154,8 @@ impl Listing {
         self.losses.extend(decoded.losses.drain(..).skip(skip(known.losses.len())));
         self.damage.extend(decoded.damage.drain(..).skip(skip(known.damage.len())));
         let index = decoded.index.take().unwrap_or_default();
-        Ok(Some(self.chunks(&decoded, &index)))
+        let rest = self.followed(decoded, index);
+        Ok(Some(self.chunks(rest)))
     }
 
     /// Where texts of chunks go that are done with: their memory is used again, as writing to new
@@ -160,21 +190,29 @@ impl Listing {
         })
     }
 
-    fn chunks(&mut self, decoded: &Decoded, index: &Index) -> Vec<Chunk> {
-        let tables: HashMap<usize, &[_]> = decoded
+    /// Takes over who runs and what threads are called.
+    fn followed(&mut self, decoded: Decoded, index: Index) -> Rest {
+        for table in &decoded.tables {
+            self.threads.learn_names(table.event, &table.batches);
+        }
+        let mut running = Vec::new();
+        if let Some((number, _)) = self.threads.switches() {
+            let table = decoded.tables.iter().find(|table| table.event == number);
+            let batches = table.map_or(&[][..], |table| &table.batches);
+            running = self.threads.follow(batches, &index);
+        }
+        Rest { decoded, index, running, at: 0 }
+    }
+
+    fn chunks(&mut self, mut rest: Rest) -> Vec<Chunk> {
+        let (index, thread) = (&rest.index, &rest.running);
+        let tables: HashMap<usize, &[_]> = rest
+            .decoded
             .tables
             .iter()
             .filter(|table| !table.batches.is_empty())
             .map(|table| (table.event, table.batches.as_slice()))
             .collect();
-        tables.iter().for_each(|(&event, batches)| self.threads.learn_names(event, batches));
-        let mut thread = Vec::new();
-        if let Some((number, _)) = self.threads.switches() {
-            let batches = tables.get(&number).copied().unwrap_or_default();
-            let events = (0..index.len()).map(|at| (index.cpu[at], index.event[at], index.row[at]));
-            thread.reserve(index.len());
-            self.threads.follow(batches, events, |running| thread.push(running));
-        }
         let ready: HashMap<u16, Ready<'_>> = tables
             .iter()
             .filter(|(event, _)| self.chosen(**event))
@@ -194,9 +232,15 @@ impl Listing {
         ready.iter().for_each(|(&event, of)| by_event[usize::from(event)] = Some(of));
         let part = |begin: usize| {
             let range = begin..(begin + PART).min(index.len());
-            self.part(index, range, &by_event, &thread)
+            self.part(index, range, &by_event, thread)
         };
-        (0..index.len()).into_par_iter().step_by(PART).map(part).collect()
+        let end = index.len().min(rest.at + PARTS * PART);
+        let chunks = (rest.at..end).into_par_iter().step_by(PART).map(part).collect();
+        rest.at = end;
+        if end < rest.index.len() {
+            self.rest = Some(rest);
+        }
+        chunks
     }
 
     fn part(
@@ -207,13 +251,11 @@ impl Listing {
         running: &[i32],
     ) -> Chunk {
         let spare = self.spare.lock().expect("nothing panics while it is held").pop();
-        let mut text = spare.unwrap_or_default().into_empty_vec();
+        let mut lines = spare.unwrap_or_default().emptied();
         let mut chunk = Chunk::default();
         let is_line = self.made == Made::Line;
-        let names: Vec<&[u8]> =
-            self.trace.info().events.iter().map(|event| event.name.as_bytes()).collect();
-        let mut labels: HashMap<i32, Vec<u8>> = HashMap::new();
-        let mut cpus: HashMap<u16, Vec<u8>> = HashMap::new();
+        let mut heads = Heads::default();
+        let mut other = Vec::new();
         let threads: Vec<Vec<Option<Column<'_>>>> = ready
             .iter()
             .map(|of| match of {
@@ -239,55 +281,44 @@ impl Listing {
             if self.filter.threads.as_ref().is_some_and(|threads| !threads.contains(&thread)) {
                 continue;
             }
-            let begin = text.len();
+            let begin = lines.len();
+            let mut plain = true;
             if is_line {
-                let label = labels.entry(thread).or_insert_with(|| self.label(thread));
-                let cpu = cpus.entry(cpu).or_insert_with(|| cpu_text(cpu));
-                head(&mut text, label, cpu, index.time[at], names[usize::from(event)]);
+                let of = (thread, cpu, index.time[at]);
+                plain = heads.write(&mut lines, self.threads.names(), &self.cpus, of);
+                let before = &self.before[usize::from(event)];
+                lines.room(before.0.len());
+                lines.text(&before.0);
+                plain &= before.1;
             }
-            let of_event = text.len();
+            let of_event = lines.len();
             let moment = Moment { time: index.time[at], thread };
-            self.texts.write(&mut text, usize::from(event), &of.texts, row, moment);
-            if finder.as_ref().is_some_and(|finder| finder.find(&text[of_event..]).is_none()) {
-                text.truncate(begin);
+            let (event_number, place) = (usize::from(event), (batch, inside));
+            let texts = &self.texts;
+            plain &=
+                texts.write_line(&mut lines, event_number, &of.texts, place, moment, &mut other);
+            if finder.as_ref().is_some_and(|finder| finder.find(&lines[of_event..]).is_none()) {
+                lines.truncate(begin);
                 continue;
             }
             if is_line {
-                let line = &text[begin..];
-                if line.len() > LONGEST || !is_plain(line) {
-                    chunk.doubtful.push((begin, text.len()));
+                let length = lines.len() - begin;
+                if length > LONGEST || (!plain && !is_plain(&lines[begin..])) {
+                    chunk.doubtful.push((begin, lines.len()));
                 }
-                text.push(b'\n');
+                lines.room(1);
+                lines.byte(b'\n');
+            } else {
+                chunk.time.push(index.time[at]);
+                chunk.cpu.push(cpu);
+                chunk.thread.push(thread);
+                chunk.event.push(event);
             }
-            chunk.time.push(index.time[at]);
-            chunk.cpu.push(cpu);
-            chunk.thread.push(thread);
-            chunk.event.push(event);
-            chunk.ends.push(text.len());
+            chunk.ends.push(lines.len());
         }
-        chunk.text = text.into();
+        chunk.text = lines;
         chunk
     }
-
-    fn label(&self, thread: i32) -> Vec<u8> {
-        label(thread, self.threads.name(thread))
-    }
-}
-
-/// Writes what stands before the fields of an event.
-fn head(line: &mut Vec<u8>, label: &[u8], cpu: &[u8], time: i64, event: &[u8]) {
-    line.extend_from_slice(label);
-    line.extend_from_slice(cpu);
-    if time < 0 {
-        line.push(b'-');
-    }
-    let time = time.unsigned_abs();
-    decimal(line, time / 1_000_000_000);
-    line.push(b'.');
-    padded(line, time % 1_000_000_000, 9);
-    line.extend_from_slice(b": ");
-    line.extend_from_slice(event);
-    line.extend_from_slice(b": ");
 }
 
 /// A type's events of a slice, ready to be written.

@@ -11,6 +11,7 @@ use tracefile::{ByteOrder, EventType, Field, FieldPlace, Trace};
 use crate::cells::Column;
 use crate::conversion::{self, Piece};
 use crate::expression::Row;
+use crate::lines::{Lines, is_plain};
 use crate::named::NamedField;
 use crate::packed::{self, Arguments};
 use crate::parse::{self, PrintFormat};
@@ -98,8 +99,10 @@ struct BatchColumns<'a> {
 pub struct Batches<'a> {
     /// Row of the table at which each batch begins.
     starts: Vec<usize>,
-    /// Of each batch, the columns that its text reads; then those that are listed by name.
-    columns: Vec<BatchColumns<'a>>,
+    batches: &'a [RecordBatch],
+    /// Of each batch, the columns that its text reads; then those that are listed by name. Looked
+    /// at when the first event of the batch is written: there are many of them.
+    columns: Vec<OnceLock<BatchColumns<'a>>>,
 }
 
 impl<'a> Batches<'a> {
@@ -150,12 +153,26 @@ impl Texts {
 
     /// Decoded events of a type, ready to be written. They need not have all columns.
     pub fn batches<'a>(&self, event: usize, batches: &'a [RecordBatch]) -> Batches<'a> {
-        let of = self.of(event);
-        let mut starts = Vec::with_capacity(batches.len());
         let mut rows = 0;
-        let columns = batches.iter().map(|batch| {
-            starts.push(rows);
+        let start = |batch: &RecordBatch| {
             rows += batch.num_rows();
+            rows - batch.num_rows()
+        };
+        // Parsed by one thread.
+        self.of(event);
+        let starts = batches.iter().map(start).collect();
+        Batches { starts, batches, columns: batches.iter().map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The columns of a batch.
+    fn columns<'a, 'b>(
+        &self,
+        of: &OfType,
+        batches: &'b Batches<'a>,
+        at: usize,
+    ) -> &'b BatchColumns<'a> {
+        batches.columns[at].get_or_init(|| {
+            let batch = &batches.batches[at];
             let column = |name: &str| Some(Column::new(batch.column_by_name(name)?.as_ref()));
             let read: Option<Vec<Column>> = of.fields.iter().map(|name| column(name)).collect();
             let named = of.named.iter().enumerate();
@@ -168,9 +185,7 @@ impl Texts {
                 stacks: stacks.collect(),
                 process: of.process.as_deref().and_then(column),
             }
-        });
-        let columns = columns.collect();
-        Batches { starts, columns }
+        })
     }
 
     /// Writes the text of a row of a type's table, which happened at a moment.
@@ -184,7 +199,8 @@ impl Texts {
     ) {
         let of = self.of(event);
         let (batch, row) = batches.place(row);
-        let BatchColumns { read: columns, named, stacks, process } = &batches.columns[batch];
+        let BatchColumns { read: columns, named, stacks, process } =
+            self.columns(of, batches, batch);
         let begin = out.len();
         let row = Row { columns, row };
         // Of columns that are not all there nothing but the names can be written.
@@ -213,6 +229,35 @@ impl Texts {
         let process = process.as_ref().and_then(|column| column.get(row.row).int());
         let process = process.map(|process| process as i32);
         self.taken_in(out, of, stacks, row.row, (process, moment));
+    }
+
+    /// The same as by [`Self::write`] into lines, at a place of a batch; returns whether the text is
+    /// plain ASCII. `other` is memory to use again.
+    pub(crate) fn write_line(
+        &self,
+        lines: &mut Lines,
+        event: usize,
+        batches: &Batches<'_>,
+        (batch, inside): (usize, usize),
+        moment: Moment,
+        other: &mut Vec<u8>,
+    ) -> bool {
+        let of = self.of(event);
+        let columns = self.columns(of, batches, batch);
+        if matches!(of.kind, Kind::Named) && columns.stacks.is_empty() {
+            let begin = lines.len();
+            let mut plain = true;
+            for (at, (field, column)) in columns.named.iter().enumerate() {
+                let field = &of.named[*field];
+                plain &= field.write_line(lines, at == 0, (column, inside), other);
+            }
+            lines.end_line(begin);
+            return plain;
+        }
+        other.clear();
+        self.write(other, event, batches, batches.starts[batch] + inside, moment);
+        lines.bytes(other);
+        is_plain(other)
     }
 
     /// The functions in which a sample was taken, the innermost first.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
-use tracefile::{EventType, Info, Options, Result, Scope, Selection, Trace};
+use tracefile::{EventType, Index, Info, Options, Result, Scope, Selection, Trace};
 
 use crate::cells::{Column, Value};
 
@@ -122,7 +122,7 @@ impl Threads {
             let [previous, next] = reader.threads(index.row[at] as usize);
             for (thread, name) in reader.names(index.row[at] as usize) {
                 if thread != 0 && !name.is_empty() {
-                    self.names.entry(thread).or_insert(name);
+                    self.names.entry(thread).or_insert_with(|| name.to_owned());
                 }
             }
             if index.time[at] < time {
@@ -134,41 +134,49 @@ impl Threads {
         Ok(())
     }
 
-    /// Takes over switches, given as (CPU, row) in order of time, of the batches of their type;
-    /// calls `each` with the place and the thread that ran before it.
-    pub(crate) fn follow(
-        &mut self,
-        batches: &[RecordBatch],
-        events: impl Iterator<Item = (u16, u16, u32)>,
-        mut each: impl FnMut(i32),
-    ) {
+    /// Takes over the switches of events in order of time, of the batches of their type; gives the
+    /// thread that ran when each event happened.
+    pub(crate) fn follow(&mut self, batches: &[RecordBatch], index: &Index) -> Vec<i32> {
         let reader = SwitchReader::new(batches);
-        let number = self.switch.as_ref().map(|switch| switch.event);
-        let events: Vec<(u16, u16, u32)> = events.collect();
+        let number = self.switch.as_ref().map_or(usize::MAX, |switch| switch.event);
+        let mut running: Vec<Option<i32>> = vec![None; usize::from(u16::MAX) + 1];
+        self.running.iter().for_each(|(&cpu, &thread)| running[usize::from(cpu)] = Some(thread));
         // Who ran before a CPU's first switch is told by that.
-        for &(cpu, event, row) in &events {
-            if Some(usize::from(event)) == number && !self.running.contains_key(&cpu) {
-                self.running.insert(cpu, reader.threads(row as usize)[0]);
+        for (at, &cpu) in index.cpu.iter().enumerate() {
+            let running = &mut running[usize::from(cpu)];
+            if running.is_none() && usize::from(index.event[at]) == number {
+                *running = Some(reader.threads(index.row[at] as usize)[0]);
             }
         }
-        for (cpu, event, row) in events {
-            each(self.running.get(&cpu).copied().unwrap_or(UNKNOWN));
-            if Some(usize::from(event)) == number {
-                self.running.insert(cpu, reader.threads(row as usize)[1]);
+        let mut before = Vec::with_capacity(index.len());
+        for (at, &cpu) in index.cpu.iter().enumerate() {
+            let running = &mut running[usize::from(cpu)];
+            before.push(running.unwrap_or(UNKNOWN));
+            if usize::from(index.event[at]) == number {
+                let row = index.row[at] as usize;
+                *running = Some(reader.threads(row)[1]);
                 if self.learn {
-                    for (thread, name) in reader.names(row as usize) {
-                        if thread != 0 && self.names.get(&thread) != Some(&name) {
-                            self.names.insert(thread, name);
+                    for (thread, name) in reader.names(row) {
+                        if thread != 0 && self.names.get(&thread).is_none_or(|of| of != name) {
+                            self.names.insert(thread, name.to_owned());
                         }
                     }
                 }
             }
         }
+        let running = running.into_iter().enumerate();
+        self.running = running.filter_map(|(cpu, thread)| Some((cpu as u16, thread?))).collect();
+        before
     }
 
     /// What a thread is called; the empty text where that is not known.
     pub fn name(&self, thread: i32) -> Option<&str> {
         self.names.get(&thread).map(String::as_str)
+    }
+
+    /// The names of all threads that have one.
+    pub(crate) fn names(&self) -> &HashMap<i32, String> {
+        &self.names
     }
 
     /// All threads with a name.
@@ -244,12 +252,10 @@ impl<'a> SwitchReader<'a> {
         [0, 1].map(|at| columns[at].get(row).int().map_or(UNKNOWN, |thread| thread as i32))
     }
 
-    fn names(&self, row: usize) -> [(i32, String); 2] {
+    fn names(&self, row: usize) -> [(i32, &str); 2] {
         let threads = self.threads(row);
-        let name = |at: usize| match self.place(row).map(|(c, row)| c[at].get(row)) {
-            Some(Value::Text(text)) => text.into_owned(),
-            _ => String::new(),
-        };
+        let place = self.place(row);
+        let name = |at: usize| place.and_then(|(c, row)| c[at].text(row)).unwrap_or_default();
         [(threads[0], name(2)), (threads[1], name(3))]
     }
 }
