@@ -18,7 +18,7 @@ impl Cpus {
     }
 }
 
-/// Threads and seconds that were written before.
+/// Threads and seconds of earlier lines.
 #[derive(Default)]
 pub(crate) struct Heads {
     labels: Labels,

@@ -16,7 +16,7 @@ from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.quantities import format_count, format_size
 from benchvise.terminal_colors import BAD, DOUBT
-from benchvise.trace.catalogue.record import CACHE, FILE, MEMORY
+from benchvise.trace.options import CACHE, FILE, MEMORY
 
 if TYPE_CHECKING:
     from benchvise.trace.recording import Recorded

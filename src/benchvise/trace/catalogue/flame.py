@@ -13,12 +13,12 @@ from benchvise.quantities import format_count, format_value, parse_cpus
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 from benchvise.text import enumerated
 from benchvise.trace.catalogue.record import (
-    FILE,
     ListedRows,
     PartOfTrace,
     TableShape,
     TraceAnalysis,
 )
+from benchvise.trace.options import FILE
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.flame.difference import (

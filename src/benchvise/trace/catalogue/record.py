@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 from benchvise.command import CommandArgument, CommandOption
 from benchvise.documents import encode
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
+from benchvise.trace.options import CACHE, FILE, MEMORY
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.distributions import QuantileBounds, TimeDistribution
@@ -36,22 +37,6 @@ if TYPE_CHECKING:
 
 # -- options: each described once, an analysis' request is made of these ---------------------------
 
-FILE = CommandArgument(
-    "FILE",
-    "A trace.dat, a perf.data, a directory with a CTF trace, ftrace's text, Chrome's JSON or "
-    "Perfetto.",
-)
-CACHE = CommandOption(
-    "--cache/--no-cache",
-    "Keep all that is decoded beside the trace; or do not use what is kept. By default what is "
-    "kept is used, and nothing more is kept.",
-)
-MEMORY = CommandOption(
-    "--memory",
-    "Memory for decoded events and tables: 2G, say. What needs more lies in a file, below "
-    "~/.cache/benchvise, so that a trace may be larger than the memory.",
-    metavar="SIZE",
-)
 TOP = CommandOption("--top", "Lines of a table; JSON and CSV have all.", metavar="N", minimum=1)
 
 
