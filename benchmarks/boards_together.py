@@ -6,7 +6,8 @@ The boards have to be this machine (``local``, an SSH server here), where a proc
 thousand times a second. So the first and the last event of each recording tell when its tracing
 went on and off, by one clock, to some hundred microseconds. The first board alone is told the
 condition, the start of a program a second later: from the last event of its recording, the others
-are late.
+are late. As they are of one kernel, whose locks the first one holds while it cleans up, it is also
+told when the others had their last order before that to stop.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ def begin_program(begun: list[str], boards: int) -> None:
     subprocess.run(["/bin/true"], check=True)
 
 
-def spread(boards: Sequence[Any]) -> tuple[int, int]:
-    """Of one recording, in ns: from the first begin to the last, and from the end of the board that
-    met the condition to the last end."""
+def spread(boards: Sequence[Any]) -> tuple[int, int, int]:
+    """Of one recording, in ns: from the first begin to the last; and from the end of the board that
+    met the condition to the last order, and the last end, of the others."""
     plan = RecordingPlan(
         events=("sched/sched_switch", CONDITION),
         until=CONDITION,
@@ -101,7 +102,8 @@ def spread(boards: Sequence[Any]) -> tuple[int, int]:
     assert len(at) == len(boards)
     assert found.members[0].ended == "condition", found.members[0].ended
     begins, ends = [first for first, _ in at], [last for _, last in at]
-    return max(begins) - min(begins), max(ends[1:]) - ends[0]
+    orders = [member.round_trips[-1].stamp for member in found.members[1:]]
+    return max(begins) - min(begins), max(orders) - ends[0], max(ends[1:]) - ends[0]
 
 
 def main() -> None:
@@ -117,7 +119,7 @@ def main() -> None:
         ]
         stack.enter_context(busy())
         rounds = [spread(boards) for _ in range(asked.rounds)]
-    for what, values in zip(("begin", "stop"), zip(*rounds, strict=True), strict=True):
+    for what, values in zip(("begin", "order", "stop"), zip(*rounds, strict=True), strict=True):
         print(
             f"{what}: n {len(values)}, median {statistics.median(values) / 1e6:.3f} ms, "
             f"max {max(values) / 1e6:.3f} ms"

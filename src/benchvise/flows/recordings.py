@@ -175,19 +175,15 @@ class _Session:
                     self._measure_offset(lane, recorder, _FURTHER_TRIPS)
         except KeyboardInterrupt:
             with heeding(self._abandoning):
-                self._measure_offset(lane, recorder, _FURTHER_TRIPS)
+                # Not in turn: a board that has ended answers late, and this one is to end now.
+                _make_round_trips(lane, recorder, _FURTHER_TRIPS)
                 recorder.stop()
 
     def _measure_offset(self, lane: _Lane, recorder: TraceRecorder, trips: int) -> None:
         """Makes some round trips while no other board makes any: they would delay each other."""
         in_turn = self._turn.acquire(timeout=_TURN_SECONDS)
         try:
-            for _ in range(trips):
-                lane.trips_begun += 1
-                trip = recorder.round_trip(lane.trips_begun)
-                if trip is None:
-                    break
-                lane.trips.append(trip)
+            _make_round_trips(lane, recorder, trips)
         finally:
             if in_turn:
                 self._turn.release()
@@ -206,6 +202,16 @@ class _Session:
     def _stop(self, lanes: Sequence[_Lane]) -> None:
         for lane in lanes:
             lane.stopping.set()
+
+
+def _make_round_trips(lane: _Lane, recorder: TraceRecorder, count: int) -> None:
+    """Adds round trips to those of a board, until its recording has ended."""
+    for _ in range(count):
+        lane.trips_begun += 1
+        trip = recorder.round_trip(lane.trips_begun)
+        if trip is None:
+            break
+        lane.trips.append(trip)
 
 
 def _results(futures: Sequence[Future[None]]) -> None:
