@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
+import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +51,9 @@ class Recorder:
         if self.how == "meets":
             self.observe("met", {"type": "met"})
         elif self.how == "interrupts":
-            _thread.interrupt_main()
+            main = threading.main_thread().ident
+            assert main is not None
+            signal.pthread_kill(main, signal.SIGINT)  # which wakes it, whatever it waits for
 
     def close(self) -> None:
         self.closed = True

@@ -75,7 +75,8 @@ def query(
 ) -> None:
     """Query a trace by SQL: every event type is a table, and so is every analysis.
 
-    A query reads the tables of the trace and nothing else.
+    A query reads the tables of the trace and nothing else. Of the directory that `trace record`
+    makes of several boards, each table has the rows of all, with a column board.
 
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
@@ -161,7 +162,7 @@ def events(
 
     from benchvise.trace.decoder import bound_memory
     from benchvise.trace.event_listing import EventFilter, EventListing, EventReader, MergedReader
-    from benchvise.trace.recording_set import named_recordings, set_of
+    from benchvise.trace.recording_set import named_recordings, set_of, uncertainty_remarks
 
     wanted = EventFilter(tuple(names or ()), tuple(processes or ()), tuple(cpus or ()), text)
     with stderr().status("reading the trace"):
@@ -189,9 +190,9 @@ def events(
     sys.stdout.buffer.flush()
     for caution in log.cautions:
         stderr().print(text_line(caution, style=DOUBT), soft_wrap=True)
-    if doubt is not None and len(named) > 1:
-        sentence = f"times of two boards may be wrong against each other by {doubt / 1e3:.0f} us"
-        stderr().print(text_line(sentence, style="dim"), soft_wrap=True)
+    if recordings is not None and len(named) > 1:
+        for sentence in uncertainty_remarks(recordings):
+            stderr().print(text_line(sentence, style="dim"), soft_wrap=True)
 
 
 _JSON_EVENTS = 10_000

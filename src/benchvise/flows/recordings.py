@@ -18,7 +18,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -41,6 +41,9 @@ _FIRST_TRIPS = 16
 _FURTHER_TRIPS = 4
 _TURN_SECONDS = 0.1
 """The longest that a board which does not answer delays the round trips of the others."""
+
+_SIGNAL_SECONDS = 0.5
+"""A signal that comes just before the main thread begins to wait does not wake it."""
 
 BoardObserver: TypeAlias = Callable[[str, str, object], None]
 """Is called with the name of the board and what ``trace.recording.Observer`` is called with."""
@@ -216,8 +219,11 @@ def _make_round_trips(lane: _Lane, recorder: TraceRecorder, count: int) -> None:
 
 def _results(futures: Sequence[Future[None]]) -> None:
     """Returns when all are done. Raises the first error, at once."""
-    for future in as_completed(futures):
-        future.result()
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, _SIGNAL_SECONDS, FIRST_COMPLETED)
+        for future in done:
+            future.result()
 
 
 def _recorder_of(lane: _Lane) -> TraceRecorder:

@@ -1,4 +1,5 @@
-"""A query over a trace in a process that may die of either: ``benchvise trace query``.
+"""A query over a trace, or over a set of recordings, in a process that may die of either:
+``benchvise trace query``.
 
     ask_confined ─→ ``python -m benchvise.trace.confined_query``: confines itself, opens the trace,
         ↑           gives up all memory but the query's, runs it
@@ -46,6 +47,7 @@ from benchvise.trace.query_limits import (
     needs_more_than_there_is,
     nested_too_deeply,
 )
+from benchvise.trace.recording_set import is_set, read_set, uncertainty_remarks
 
 PROGRAM = (sys.executable, "-m", "benchvise.trace.confined_query")
 
@@ -159,11 +161,12 @@ def main() -> None:
     dies_with(request.asker)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     trace = request.path.resolve()
+    kept_of = [place for _, path in _traces(trace) for place in places(path)]
     key, kept = confined_files()
     dies_before_others()
     confine(
         Confinement(
-            readable=[*python_places(), key, trace, *places(trace)],
+            readable=[*python_places(), key, trace, *kept_of],
             writable=[*DEVICES, kept, trace.parent] if request.cache else DEVICES,
             memory=share_of_memory(_SHARE),
         )
@@ -173,17 +176,27 @@ def main() -> None:
     print(json.dumps(encode(_answered(request))), flush=True)
 
 
+def _traces(path: Path) -> list[tuple[str, Path]]:
+    """The trace, or those of a set with their boards."""
+    if not is_set(path):
+        return [("", path)]
+    return [(member.board, path / member.file) for member in read_set(path).members]
+
+
 def _answered(request: _Request) -> _Answer:
     # After `confine`: they start threads, which would stay free.
-    from benchvise.trace.opening import open_on_demand, open_trace
-    from benchvise.trace.query import ask, prepare, query_document
+    from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
+    from benchvise.trace.query import ask, ask_boards, prepare, query_document
 
+    traces: list[tuple[str, OpenTrace]] = []
     try:
-        if request.cache:
-            trace = open_trace(request.path)
-        else:
-            trace = open_on_demand(request.path, use_cache=request.cache is None, analysed=False)
+        for board, path in _traces(request.path):
+            if request.cache:
+                traces.append((board, open_trace(path)))
+                continue
+            trace = open_on_demand(path, use_cache=request.cache is None, analysed=False)
             prepare(trace, request.sql)
+            traces.append((board, trace))
     except BenchviseError as error:
         return _failed(error)
     except MemoryError:
@@ -193,7 +206,14 @@ def _answered(request: _Request) -> _Answer:
     limit_memory(request.limits.bytes_for_process)
     _end_after(request.limits.seconds + _GRACE_SECONDS)
     try:
-        document = query_document(ask(trace, request.sql, request.limits), trace.remarks)
+        if is_set(request.path):
+            answer = ask_boards(traces, request.sql, request.limits)
+            remarks = [f"{board}: {text}" for board, trace in traces for text in trace.remarks]
+            remarks += uncertainty_remarks(read_set(request.path))
+        else:
+            [(_, trace)] = traces
+            answer, remarks = ask(trace, request.sql, request.limits), list(trace.remarks)
+        document = query_document(answer, remarks)
         return _Answer(*(getattr(document, part.name) for part in fields(document)))
     except BenchviseError as error:
         return _failed(error)

@@ -51,9 +51,9 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "repeat_row"})
 
 _EVENTS = """
-    CREATE VIEW events AS
+    CREATE VIEW {prefix}events AS
     SELECT time, nullif(cpu, {none}) AS cpu, name AS event, row
-    FROM {index} JOIN event_types ON {index}.event = event_types.event
+    FROM {prefix}{index} AS i JOIN {prefix}event_types AS t ON i.event = t.event
 """
 _INDEX = "event_index"
 
@@ -189,18 +189,70 @@ class QueryTables:
             if name.lower() in wanted:
                 yield name, self._trace.tables[event]
         if "tables" in wanted:
-            listed = self.listing()
-            yield (
-                "tables",
-                table_of(
-                    {
-                        "name": [table.name for table in listed],
-                        "kind": [table.kind for table in listed],
-                        "rows": wholes([table.rows for table in listed]),
-                        "columns": [table.columns for table in listed],
-                    }
-                ),
-            )
+            yield "tables", _table_of_tables(self.listing())
+
+    def make_known(
+        self, connection: duckdb.DuckDBPyConnection, wanted: set[str], prefix: str = ""
+    ) -> dict[str, list[str]]:
+        """Has a database know the tables of these names, with a prefix; gives their columns."""
+        known = {}
+        for name, table in self.named(wanted):
+            connection.register(f"{prefix}{name}", arrow_source(table))
+            known[name] = list(table.column_names)
+        if "events" in wanted:
+            connection.execute(_EVENTS.format(none=_UNKNOWN_CPU, index=_INDEX, prefix=prefix))
+            known["events"] = ["time", "cpu", "event", "row"]
+        return known
+
+
+class BoardQueryTables:
+    """The tables of several boards' traces as one each, whose first column is ``board``."""
+
+    def __init__(self, traces: Sequence[tuple[str, OpenTrace]]) -> None:
+        self._boards = [(board, QueryTables(trace)) for board, trace in traces]
+
+    def listing(self) -> list[ListedTable]:
+        """Every table that a board has; rows are those of all boards."""
+        listed: dict[str, ListedTable] = {}
+        for table in (each for _, tables in self._boards for each in tables.listing()):
+            known = listed.get(table.name)
+            rows, columns = table.rows, f"board, {table.columns}"
+            if known is not None:
+                rows = None if rows is None or known.rows is None else rows + known.rows
+                names = dict.fromkeys((*known.columns.split(", "), *columns.split(", ")))
+                columns = ", ".join(names)
+            listed[table.name] = ListedTable(table.name, table.kind, rows, columns)
+        listed["tables"] = ListedTable("tables", "trace", None, "name, kind, rows, columns")
+        return list(listed.values())
+
+    def make_known(self, connection: duckdb.DuckDBPyConnection, wanted: set[str]) -> None:
+        """Has a database know the tables of these names."""
+        parts: dict[str, list[str]] = {}
+        for number, (board, tables) in enumerate(self._boards):
+            prefix = f"board_{number}_"
+            for name, columns in tables.make_known(connection, wanted - {"tables"}, prefix).items():
+                own = "* RENAME (board AS board_2)" if "board" in columns else "*"
+                text = board.replace("'", "''")
+                table = f"{prefix}{name}".replace('"', '""')
+                part = f"SELECT '{text}' AS board, {own} FROM \"{table}\""  # noqa: S608 - quoted
+                parts.setdefault(name, []).append(part)
+        for name, selects in parts.items():
+            quoted = name.replace('"', '""')
+            union = " UNION ALL BY NAME ".join(selects)
+            connection.execute(f'CREATE VIEW "{quoted}" AS {union}')
+        if "tables" in wanted:
+            connection.register("tables", arrow_source(_table_of_tables(self.listing())))
+
+
+def _table_of_tables(listed: Sequence[ListedTable]) -> Table:
+    return table_of(
+        {
+            "name": [table.name for table in listed],
+            "kind": [table.kind for table in listed],
+            "rows": wholes([table.rows for table in listed]),
+            "columns": [table.columns for table in listed],
+        }
+    )
 
 
 def _listed(name: str, kind: str, table: Table) -> ListedTable:
@@ -242,9 +294,27 @@ def ask(
     Raises:
         UsageError: it is no query, names what is not there, or needs more than it may use.
     """
+    return _answer(QueryTables(trace), sql, limits, more, database)
+
+
+def ask_boards(
+    traces: Sequence[tuple[str, OpenTrace]], sql: str, limits: QueryLimits | None = None
+) -> QueryAnswer:
+    """Runs one query over the traces of several boards: each table has the rows of all, with a
+    column ``board``. Raises what ``ask`` raises."""
+    return _answer(BoardQueryTables(traces), sql, limits)
+
+
+def _answer(
+    tables: QueryTables | BoardQueryTables,
+    sql: str,
+    limits: QueryLimits | None,
+    more: Mapping[str, Table] | None = None,
+    database: duckdb.DuckDBPyConnection | None = None,
+) -> QueryAnswer:
     limits = limits or QueryLimits()
     begun = monotonic()
-    rows, columns = _fetch_answer(trace, sql, limits, _rows, more, database)
+    rows, columns = _fetch_answer(tables, sql, limits, _rows, more, database)
     return QueryAnswer(
         tuple(name for name, _ in columns),
         tuple(kind for _, kind in columns),
@@ -260,29 +330,25 @@ def ask_table(trace: OpenTrace, sql: str, limits: QueryLimits | None = None) -> 
     Raises:
         UsageError: as ``ask`` does.
     """
-    return _fetch_answer(trace, sql, limits or QueryLimits(), _table)
+    return _fetch_answer(QueryTables(trace), sql, limits or QueryLimits(), _table)
 
 
 def _fetch_answer(
-    trace: OpenTrace,
+    tables: QueryTables | BoardQueryTables,
     sql: str,
     limits: QueryLimits,
     fetch: Callable[[duckdb.DuckDBPyConnection, str, QueryLimits], T],
     more: Mapping[str, Table] | None = None,
     database: duckdb.DuckDBPyConnection | None = None,
 ) -> T:
-    tables = QueryTables(trace)
     with database or fresh_database() as connection:
         connection.execute(f"SET memory_limit = '{limits.memory_mb}MB'")
         wanted = _names(connection, sql)
         connection.execute(f"SET threads = {usable_cpus()}")
-        for name, table in tables.named(wanted):
-            connection.register(name, arrow_source(table))
+        tables.make_known(connection, wanted)
         for name, table in (more or {}).items():
             if name in wanted:
                 connection.register(name, arrow_source(table))
-        if "events" in wanted:
-            connection.execute(_EVENTS.format(none=_UNKNOWN_CPU, index=_INDEX))
         connection.execute("SET lock_configuration = true")
         try:
             return _run(connection, sql, limits, fetch)
@@ -390,7 +456,9 @@ def _references(parsed: object) -> Iterator[tuple[str, str]]:
 _LISTED = 12
 
 
-def _unknown(error: duckdb.Error, wanted: set[str], tables: QueryTables) -> UsageError:
+def _unknown(
+    error: duckdb.Error, wanted: set[str], tables: QueryTables | BoardQueryTables
+) -> UsageError:
     """Names what there is; the closest name first."""
     listed = tables.listing()
     tables_by_name = {table.name.lower(): table for table in listed}

@@ -113,6 +113,18 @@ def read_set(directory: Path) -> RecordingSet:
     return recordings
 
 
+def uncertainty_remarks(recordings: RecordingSet) -> list[str]:
+    """What has to be said of times of several boards: how certain they are."""
+    doubt = recordings.uncertainty_ns
+    if doubt is not None:
+        return [f"times of two boards may be wrong against each other by {doubt / 1e3:.0f} us"]
+    return [
+        f"{member.board}: its times are those of its own clock ({member.not_lined_up})"
+        for member in recordings.members
+        if member.clock is None
+    ]
+
+
 def board_of_text(recordings: RecordingSet, text: str) -> tuple[SetMember, str]:
     """The recording that ``BOARD:REST`` means, and the rest. A board may be called by its name, or
     by that of its file.
