@@ -631,6 +631,19 @@ fn a_content_without_a_size_of_its_packet_fills_it() {
 }
 
 #[test]
+fn packets_with_another_uuid_are_read_and_told() {
+    // As two traces of Babeltrace's own tests have them.
+    let text = metadata(Order::Le, NS, "large", &event(0, "e", "uint8_t a;"));
+    let mut stream = packet(Order::Le, Context::default(), |bits| {
+        large(bits, 0, 200).put(1, 8);
+    });
+    stream[4..20].copy_from_slice(b"quite another 1!");
+    let (trace, decoded) = Made::new("other-uuid", text.as_bytes()).file("s", &stream).decode();
+    assert_eq!(rows(&trace, &decoded, "e"), ["200 0 1"]);
+    assert!(decoded.notes.iter().any(|note| note.contains("another UUID")), "{:?}", decoded.notes);
+}
+
+#[test]
 fn a_clock_may_begin_before_its_origin_and_a_type_end_at_its_brace() {
     let clock = "freq = 3; offset_s = -2; offset = -4;";
     let text = metadata(Order::Le, clock, "large", &event(0, "e", "uint8_t a;"));

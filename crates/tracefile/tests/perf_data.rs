@@ -104,6 +104,31 @@ fn compressed_records_are_read_through() {
 }
 
 #[test]
+fn copies_of_stacks_that_are_mostly_zeros_are_unpacked_whole() {
+    // A hundredth of each is random, as a file of Hotspot's tests has it.
+    let mut random = 1u64;
+    let mut stack = || {
+        let mut bytes = vec![0; 60_000];
+        for word in bytes[..600].chunks_exact_mut(8) {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            word.copy_from_slice(&random.rotate_left(32).to_le_bytes());
+        }
+        bytes
+    };
+    let inner = (0..60u32).fold(Perf::new(X86), |perf, number| {
+        perf.copying([0; 9], &stack()).sample(100, 10 + u64::from(number), 0, &tick(X86, number))
+    });
+    let packed = zstd::stream::encode_all(inner.records.as_slice(), 3).unwrap();
+    assert!(inner.records.len() / packed.len() > 64);
+    let half = packed.len() / 2;
+    let file = Perf::new(X86).copying([0; 9], &[0; 60_000]);
+    let file = file.record(81, &packed[..half]).record(81, &packed[half..]);
+    let path = file.save("perf-zeros.data");
+    assert_eq!(ticks(&path).len(), 60);
+    assert_eq!(tracefile::open(&path).unwrap().info().damage, []);
+}
+
+#[test]
 fn damage_ends_the_records_and_is_told() {
     let good = Perf::new(X86).sample(100, 10, 0, &tick(X86, 1));
     let cases: [(&[u8], &str); 3] = [
@@ -252,6 +277,30 @@ fn formats_of_events_may_lie_within_the_first_record() {
     let path = made::save(&file, "perf-simpleperf.data");
     assert_eq!(ticks(&path), [(10, 0, 7)]);
     assert_eq!(tracefile::open(&path).unwrap().info().damage, []);
+}
+
+#[test]
+fn simpleperf_names_events_in_a_feature_of_its_own() {
+    let mut file = Perf::new(X86).sample(200, 10, 0, &[]).bytes();
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let told = b"timestamp\x001637264815\0event_type_info\0cpu-clock,0,0\nour:clock,1,0\0";
+    let features = number(40) + number(48);
+    let end = features + 16 * number(72).count_ones() as usize;
+    let places: Vec<usize> = (features..end).step_by(16).map(number).collect();
+    // Its place stands behind those of perf's, and so all sections lie further on.
+    for (at, place) in (features..end).step_by(16).zip(places) {
+        file[at..at + 8].copy_from_slice(&X86.u64(place as u64 + 16));
+    }
+    let length = file.len() as u64 + 16;
+    file.splice(end..end, [X86.u64(length), X86.u64(told.len() as u64)].concat());
+    file.extend(told);
+    file[88..96].copy_from_slice(&X86.u64(1 << 1));
+    let path = made::save(&file, "perf-meta-info.data");
+    assert_eq!(number_of(&rows(&path, "our:clock")), 1);
+}
+
+fn number_of(rows: &[RecordBatch]) -> usize {
+    rows.iter().map(RecordBatch::num_rows).sum()
 }
 
 #[test]

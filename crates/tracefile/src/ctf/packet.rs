@@ -20,6 +20,8 @@ pub(super) struct Head {
     pub(super) discarded: Option<(u64, u8)>,
     pub(super) sequence: Option<(u64, u8)>,
     pub(super) cpu: Option<u64>,
+    /// The packet has another UUID than the metadata.
+    pub(super) other_uuid: bool,
     /// Where the packet's context begins, and where the first event may, in bits.
     pub(super) context_at: u64,
     pub(super) events_at: u64,
@@ -28,7 +30,6 @@ pub(super) struct Head {
 /// Why a packet's head cannot be used.
 pub(super) enum Fault {
     Magic(u64),
-    Uuid,
     Stream(u64),
     Stop(Stop),
 }
@@ -39,7 +40,6 @@ impl std::fmt::Display for Fault {
             Self::Magic(found) => {
                 write!(out, "no packet begins here: its magic number is {found:#x}")
             }
-            Self::Uuid => write!(out, "the packet is of another trace: its UUID differs"),
             Self::Stream(id) => write!(out, "the packet is of the unknown stream class {id}"),
             Self::Stop(Stop::Short) => {
                 write!(out, "the file ends within the packet's header or context")
@@ -96,11 +96,9 @@ pub(super) fn head(trace: &TraceClass, bytes: &[u8], state: &mut State) -> Resul
     if let Some(magic) = seen.magic.filter(|&magic| magic != MAGIC) {
         return Err(Fault::Magic(magic));
     }
-    if let (Some(found), Some(own)) = (&seen.uuid, &trace.uuid)
-        && found[..] != own[..]
-    {
-        return Err(Fault::Uuid);
-    }
+    // Babeltrace reads such packets: what matters is whether the metadata describe them.
+    let other = |(found, own): (&Vec<u8>, &[u8; 16])| found[..] != own[..];
+    seen.head.other_uuid = seen.uuid.as_ref().zip(trace.uuid.as_ref()).is_some_and(other);
     let stream = match seen.stream {
         Some(id) => trace.streams.iter().position(|stream| stream.id == id),
         None => (!trace.streams.is_empty()).then_some(0),

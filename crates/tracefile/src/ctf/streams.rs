@@ -98,6 +98,10 @@ pub(super) fn scan(trace: &TraceClass, files: &[Mapped]) -> Scan {
     for (at, file) in files.iter().enumerate() {
         let (packets, is_cut) = packets(trace, at, file, &mut scan.damage);
         scan.cut.push(is_cut);
+        if packets.iter().any(|packet| packet.head.other_uuid) {
+            let name = name(file);
+            scan.notes.push(format!("{name}: packets have another UUID than the metadata"));
+        }
         for packet in packets {
             let instance = match packet.head.instance {
                 Some(id) => Instance::Id(id),

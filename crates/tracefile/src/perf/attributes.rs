@@ -34,6 +34,8 @@ pub(crate) const REGISTERS_OF_32_BITS: u64 = 1;
 pub(crate) struct Attribute {
     /// As perf calls it: `cycles:u`, `sched:sched_switch`.
     pub(crate) name: String,
+    /// What the kernel knows it by.
+    pub(crate) event: (u32, u64),
     pub(crate) tracepoint: bool,
     pub(crate) format: SampleFormat,
     /// Bits of [`read`].
@@ -105,6 +107,7 @@ impl Attributes {
         self.by_id.extend(ids.into_iter().map(|id| (id, self.all.len())));
         self.all.push(Attribute {
             name: usual_name(kind, config),
+            event: (kind, config),
             tracepoint: kind == TRACEPOINT,
             format: parsed.sample_format,
             read,
@@ -131,6 +134,15 @@ impl Attributes {
     pub(crate) fn name_of(&mut self, id: u64, name: String) {
         if let Some(attribute) = self.of(Some(id)).and_then(|at| self.all.get_mut(at)) {
             attribute.name = name;
+        }
+    }
+
+    /// Takes the names of events by what the kernel knows them by.
+    pub(crate) fn name_events(&mut self, names: &HashMap<(u32, u64), String>) {
+        for attribute in &mut self.all {
+            if let Some(name) = names.get(&attribute.event) {
+                attribute.name.clone_from(name);
+            }
         }
     }
 

@@ -16,6 +16,8 @@ pub(crate) mod bit {
     pub(crate) const NRCPUS: u32 = 7;
     pub(crate) const EVENT_DESC: u32 = 12;
     pub(crate) const CLOCK_DATA: u32 = 29;
+    /// Of Android's simpleperf.
+    pub(crate) const META_INFO: u32 = 129;
 }
 
 /// Events whose names are read.
@@ -73,6 +75,21 @@ pub(crate) fn event_names(bytes: &[u8], order: ByteOrder) -> Vec<String> {
         Some(text_of(text))
     };
     (0..events.min(MOST_EVENTS)).map_while(|_| name()).collect()
+}
+
+/// Names of events by type and configuration, as simpleperf writes them: texts, each a key and its
+/// value; that of `event_type_info` has a line `NAME,TYPE,CONFIGURATION` for each event.
+pub(crate) fn named_events(bytes: &[u8]) -> HashMap<(u32, u64), String> {
+    let mut texts = bytes.split(|&byte| byte == 0);
+    let mut pairs = std::iter::from_fn(|| Some((texts.next()?, texts.next()?)));
+    let lines =
+        pairs.find(|(key, _)| *key == b"event_type_info").map_or(&[][..], |(_, value)| value);
+    let event = |line: &str| {
+        let (rest, configuration) = line.rsplit_once(',')?;
+        let (name, kind) = rest.rsplit_once(',')?;
+        Some(((kind.parse().ok()?, configuration.parse().ok()?), name.to_owned()))
+    };
+    String::from_utf8_lossy(lines).lines().take(MOST_EVENTS as usize).filter_map(event).collect()
 }
 
 /// Build-ids by the paths of files: records of i32 process, 24 bytes with the identity, a path.

@@ -54,7 +54,8 @@ impl<'a> Head<'a> {
             let attributes = (reader.u64()?, reader.u64()?);
             let data = (reader.u64()?, reader.u64()?);
             reader.take(16)?;
-            let features = reader.u64()?;
+            // Those of other programs than perf stand in the bits from 128 on.
+            let features = [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
             Some((attribute, attributes, data, features))
         })();
         let (attribute, attributes, data, features) =
@@ -68,7 +69,7 @@ impl<'a> Head<'a> {
         let find = |bit| place(bit).map(|at| &file[at]);
         let tracing_data = place(bit::TRACING_DATA).or_else(|| first_record(file, data.0, order));
         let mut damage = Vec::new();
-        if tracing_data.is_none() && features & (1 << bit::TRACING_DATA) != 0 {
+        if tracing_data.is_none() && features[0] & (1 << bit::TRACING_DATA) != 0 {
             let what = "the file ends before the formats of its events, which stand last";
             if kinds.all.iter().all(|kind| kind.tracepoint) {
                 return Err(cut(what));
@@ -78,13 +79,14 @@ impl<'a> Head<'a> {
         let begin = usize::try_from(data.0).unwrap_or(usize::MAX).min(file.len());
         let have = file.len() - begin;
         let mut told = usize::try_from(data.1).unwrap_or(usize::MAX);
-        if told == 0 && have > 0 && features == 0 {
+        if told == 0 && have > 0 && features == [0; 4] {
             // perf writes the size when it ends.
             told = have;
             damage.push((16 + 24, "perf record was killed: what it writes last is missing".into()));
         } else if told > have {
             damage.push((file.len() as u64, "the file ends before its records do".into()));
         }
+        kinds.name_events(&find(bit::META_INFO).map_or_else(HashMap::new, features::named_events));
         kinds.name(find(bit::EVENT_DESC).map_or(vec![], |of| features::event_names(of, order)));
         Ok(Self {
             order,
@@ -213,12 +215,12 @@ fn kinds(
 fn sections(
     file: &[u8],
     data: (u64, u64),
-    features: u64,
+    features: [u64; 4],
     order: ByteOrder,
 ) -> Vec<(u32, Range<usize>)> {
     let at = data.0.checked_add(data.1).and_then(|at| usize::try_from(at).ok());
     let mut reader = Reader::new(file, order).at(at.unwrap_or(file.len()));
-    let bits = (0..64).filter(|bit| features & (1 << bit) != 0);
+    let bits = (0..256u32).filter(|bit| features[*bit as usize / 64] >> (bit % 64) & 1 == 1);
     let places = bits.map_while(|bit| Some((bit, reader.u64().zip(reader.u64())?)));
     places.filter_map(|(bit, place)| Some((bit, section(file, place)?))).collect()
 }

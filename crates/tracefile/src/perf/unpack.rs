@@ -6,8 +6,9 @@ use crate::bytes::Reader;
 use crate::perf::head::Head;
 use crate::perf::walk::{HEADER, Walk, kind};
 
-/// What compressed records may become, times their size: zstd of samples gives 3 to 10.
-const MOST_GROWTH: usize = 64;
+/// What compressed records may become, times their size: zstd of samples gives 3 to 10, of copies of
+/// stacks, which are mostly zeros, more than 100.
+const MOST_GROWTH: usize = 512;
 
 /// All records, behind those that lie open what the compressed ones hold; `None`: none is compressed,
 /// and they can be read where they lie.

@@ -32,8 +32,8 @@ pub(super) enum Name<'a> {
 impl Name<'_> {
     pub(super) fn table(&self) -> String {
         match self {
-            // Android's own marks and those of user space are the kernel's `print`.
-            Self::Plain("tracing_mark_write") => "print".into(),
+            // Marks of user space are the kernel's `print`; kernels without symbols call them `0`.
+            Self::Plain("tracing_mark_write" | "0") => "print".into(),
             Self::Plain(name) => (*name).to_owned(),
             Self::Enter(call) => format!("sys_enter_{call}"),
             Self::Exit(call) => format!("sys_exit_{call}"),
@@ -227,6 +227,9 @@ mod tests {
             line("  Binder [2]-914 (  777) [003] ...1   58.5: tracing_mark_write: B|777|draw: x");
         assert_eq!((android.task, android.pid, android.cpu), ("Binder [2]", 914, 3));
         assert_eq!((android.event.table(), android.text), ("print".into(), "B|777|draw: x"));
+        let unnamed =
+            line("  surfaceflinger-120   [001] ...1 50260.929925: 0: B|120|message").event;
+        assert_eq!(unnamed.table(), "print");
         let old = line("   sh-9 [000] 1.000001: sched_switch: prev_comm=sh");
         assert_eq!((old.flags, old.time), (None, 1_000_001_000));
         assert_eq!(
