@@ -11,7 +11,7 @@ mod programs;
 
 use std::collections::HashMap;
 
-use tracefile::{Options, Selection, Trace};
+use tracefile::{FieldPlace, Options, Records, Selection, Trace};
 
 /// A way into the decoder.
 pub struct Target {
@@ -73,7 +73,38 @@ fn check(opened: tracefile::Result<Trace>) -> u64 {
     });
     let waves = waves.expect("it can be decoded");
     assert_eq!(streamed, rows, "streaming gives the same rows");
+    if let Some(records) = trace.records() {
+        check_records(&trace, records, rows.values().sum());
+    }
     assert_eq!((waves.events, waves.span), (decoded.events, decoded.span));
     assert_eq!((waves.losses, waves.damage), (decoded.losses, decoded.damage));
     decoded.events
+}
+
+/// Records read one by one: none twice, and each with the bytes that its type's fields are in.
+fn check_records(trace: &Trace, records: Records<'_>, rows: usize) {
+    let every = vec![true; trace.info().events.len()];
+    for bytes in [1, 1 << 20] {
+        let mut slices = records.slices(i64::MIN..i64::MAX, |_| true);
+        let mut count = 0;
+        while let Some(slice) = slices.next(records, bytes) {
+            let mut found = Vec::new();
+            records.read(&slice, &every, &mut found);
+            assert!(found.is_sorted_by_key(|record| record.time), "a slice is in order of time");
+            for record in &found {
+                let event = usize::from(record.event);
+                let names: Vec<String> =
+                    trace.info().events[event].fields.iter().map(|f| f.name.clone()).collect();
+                let batch = records.batch(event, &names, std::slice::from_ref(record));
+                assert_eq!(batch.num_rows(), 1);
+                for at in 0..names.len() {
+                    if let Some(FieldPlace::Number { at, size, .. }) = records.place(event, at) {
+                        assert!(at + usize::from(size) <= records.data(record).len());
+                    }
+                }
+            }
+            count += found.len();
+        }
+        assert!(count <= rows, "no record is read twice");
+    }
 }
