@@ -116,6 +116,20 @@ def test_no_cause_leads_to_another_board_and_boards_are_named_in_errors() -> Non
         ask(boards, "a:event:send", "b:event:send")
 
 
+def test_a_mark_may_end_with_its_line() -> None:
+    """As a shell's echo writes them into trace_marker."""
+    marks = arrow_table(
+        {
+            "time": pa.array([10, 20], pa.int64()),
+            "cpu": pa.array([0, 0], pa.uint16()),
+            "buf": pa.array(["sends 1\n", "has 1\n"], pa.string()),
+        }
+    )
+    trace = AlignedTrace(Builder().analysis(0, 100, events={"print": marks}), 0)
+    found = ask({"a": trace}, 'a:event:print[buf~"sends*"]', 'a:event:print[buf~"has*"]')
+    assert found.values.tolist() == [10]
+
+
 def test_boards_are_called_by_their_names_or_files() -> None:
     def member(name: str, file: str) -> SetMember:
         return SetMember(name, file, 1, 0, "time")

@@ -248,7 +248,7 @@ def texts_match(column: Column, matches: Callable[[str], Any]) -> Bools:
 def _text_meets(column: Column, condition: FieldCondition) -> Bools:
     if condition.operator == "~":
         pattern = re.escape(condition.value).replace(r"\*", ".*").replace(r"\?", ".")
-        return texts_match(column, re.compile(pattern).fullmatch)
+        return texts_match(column, re.compile(pattern, re.DOTALL).fullmatch)
     if condition.operator in ("==", "!="):
         wanted = condition.operator == "=="
         return texts_match(column, lambda text: (text == condition.value) is wanted)
