@@ -96,42 +96,42 @@ class RecordingPlan:
     settings: tuple[str, ...] = ()
 
     def arguments(self, *, controlled: bool, held: bool = False) -> list[str]:
-        """The words behind ``bvprobe``; ``held``: it begins when it is told to, not by itself."""
+        """What stands behind ``bvprobe``; ``held``: it begins when it is told to, not by itself."""
         events = ",".join(self.events)
-        words = ["trace", "--events", events]
-        words += ["--progress_ms", str(round(self.progress_seconds * 1000))]
+        arguments = ["trace", "--events", events]
+        arguments += ["--progress_ms", str(round(self.progress_seconds * 1000))]
         if controlled:
-            words += ["--control", "2" if held else "1"]
+            arguments += ["--control", "2" if held else "1"]
         if self.seconds is not None:
-            words += ["--for_ms", str(max(1, round(self.seconds * 1000)))]
+            arguments += ["--for_ms", str(max(1, round(self.seconds * 1000)))]
         for name, value in (("clock", self.clock), ("size", self.size)):
             if value:
-                words += [f"--{name}", value]
+                arguments += [f"--{name}", value]
         if self.buffer_kb:
-            words += ["--buffer_kb", str(self.buffer_kb)]
+            arguments += ["--buffer_kb", str(self.buffer_kb)]
         if not self.kallsyms:
-            words += ["--kallsyms", "off"]
+            arguments += ["--kallsyms", "off"]
         if not self.wall_time:
-            words += ["--wall_time", "off"]
+            arguments += ["--wall_time", "off"]
         if self.only_command:
-            words += ["--only", "command"]
+            arguments += ["--only", "command"]
         if self.functions:
-            words += ["--functions", ",".join(self.functions)]
+            arguments += ["--functions", ",".join(self.functions)]
         if self.tracer:
-            words += ["--tracer", self.tracer]
+            arguments += ["--tracer", self.tracer]
         if self.settings:
-            words += ["--settings", ";".join(self.settings)]
+            arguments += ["--settings", ";".join(self.settings)]
         if self.filters:
-            words += ["--filter", ";".join(self.filters)]
+            arguments += ["--filter", ";".join(self.filters)]
         if self.ring:
-            words += ["--ring", "on"]
+            arguments += ["--ring", "on"]
         if self.until:
-            words += ["--until", self.until, "--after_ms", str(round(self.after * 1000))]
+            arguments += ["--until", self.until, "--after_ms", str(round(self.after * 1000))]
         if self.graph:
-            words += ["--graph", "on", "--depth", str(self.depth)]
+            arguments += ["--graph", "on", "--depth", str(self.depth)]
         if self.command:
-            words += ["--", *self.command]
-        return words
+            arguments += ["--", *self.command]
+        return arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +239,8 @@ class TraceRecorder:
         self._said = bytearray()
         self._traces_functions, self._tracer = bool(plan.functions), plan.tracer
         self.begun: JsonObject = {}
-        words = [program, *plan.arguments(controlled=True, held=held)]
-        child = board.spawn(["sh", "-c", _WORDS, "sh", *words])
+        arguments = [program, *plan.arguments(controlled=True, held=held)]
+        child = board.spawn(["sh", "-c", _WORDS, "sh", *arguments])
         self._process = child
         self._pipes = process.Pipes(child)
         try:
@@ -445,8 +445,8 @@ def record_over_console(board: Board, program: str, plan: RecordingPlan, path: P
             f"{board.name}: over a console, recording cannot be stopped",
             "say for how long with --for, or give a command",
         )
-    words = replace(plan, progress_seconds=0).arguments(controlled=False)
-    result = board.run([program, *words], timeout=(plan.seconds or 600.0) + SILENCE_SECONDS)
+    arguments = replace(plan, progress_seconds=0).arguments(controlled=False)
+    result = board.run([program, *arguments], timeout=(plan.seconds or 600.0) + SILENCE_SECONDS)
     source = _Bytes(result.stdout)
     begun = _checked(source.line())
     line = _checked(source.line())
@@ -563,9 +563,9 @@ def refusal_reason(board: Board) -> str:
             f"it is locked down ({match[1].decode()}), as with Secure Boot or lockdown= on its "
             "command line"
         )
-    told = "is not there" if match is None else "says none"
+    state = "is not there" if match is None else "says none"
     return (
-        f"not permitted, even to root; {_LOCKDOWN} {told}, so it is a security module, or a "
+        f"not permitted, even to root; {_LOCKDOWN} {state}, so it is a security module, or a "
         "restriction that was built into this kernel"
     )
 

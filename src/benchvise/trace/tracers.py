@@ -92,27 +92,27 @@ def tracer_settings(tracer: KernelTracer | None, options: TracerOptions) -> tupl
     Raises:
         UsageError: an option is of another tracer or of none, or its value cannot be.
     """
-    given = {f.name: getattr(options, f.name) for f in fields(options)}
-    given = {name: value for name, value in given.items() if value is not None}
+    values = {f.name: getattr(options, f.name) for f in fields(options)}
+    values = {name: value for name, value in values.items() if value is not None}
     if tracer is None:
-        if given:
+        if values:
             raise UsageError(
-                f"{FLAGS[next(iter(given))]} is of the kernel's tracers",
+                f"{FLAGS[next(iter(values))]} is of the kernel's tracers",
                 "add --tracer timerlat or --tracer osnoise",
             )
         return ()
     files = _FILES[tracer]
-    for name in given:
+    for name in values:
         if name not in files:
-            known = ", ".join(FLAGS[each] for each in FLAGS if each in files)
-            raise UsageError(f"{tracer.value} has no {FLAGS[name]}", f"it has {known}")
+            flags = ", ".join(FLAGS[each] for each in FLAGS if each in files)
+            raise UsageError(f"{tracer.value} has no {FLAGS[name]}", f"it has {flags}")
     _check(tracer, options)
     if options.cpus is not None:
-        given["cpus"] = _cpus(options.cpus)
+        values["cpus"] = _cpus(options.cpus)
     if tracer is KernelTracer.OSNOISE and options.period is not None:
-        given.setdefault("runtime", options.period)
-    given = {"stop": 0, "stop_total": 0, **given}
-    return tuple(f"{files[name]}={value}" for name, value in given.items())
+        values.setdefault("runtime", options.period)
+    values = {"stop": 0, "stop_total": 0, **values}
+    return tuple(f"{files[name]}={value}" for name, value in values.items())
 
 
 def _check(tracer: KernelTracer, options: TracerOptions) -> None:
