@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import skips
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
-
-from benchvise.trace import native
 from benchvise.trace.analysis.distributions import Groups, distribution
 from benchvise.trace.analysis.model import NONE, Ints
+from benchvise.trace.decoder import decoder
+
+skips.need_decoder()
 
 
 def _random(rows: int, count: int, seed: int) -> tuple[Ints, Ints]:
@@ -40,7 +41,7 @@ def test_each_group_is_as_if_it_were_alone(rows: int, count: int) -> None:
 )
 def test_places_that_are_none_are_refused(starts: list[int]) -> None:
     with pytest.raises(ValueError, match="one behind another"):
-        native.sort_groups(np.array([3, 1, 2]), np.array(starts, dtype=np.int64))
+        decoder().sort_groups(np.array([3, 1, 2]), np.array(starts, dtype=np.int64))
 
 
 def test_intervals_are_those_of_all_values() -> None:
