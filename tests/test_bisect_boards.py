@@ -135,7 +135,12 @@ def test_a_killed_bisection_goes_on_with_the_boards_that_are_left(lab: Lab) -> N
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
     )
-    wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3, "three samples")
+
+    def has_three_samples() -> bool:
+        assert process.poll() is None, process.communicate()
+        return journal.exists() and journal.read_bytes().count(b"\n") >= 3
+
+    wait_until(has_three_samples, "three samples")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     slowly.unlink()
