@@ -6,7 +6,7 @@
 
 A trace.dat itself says how its stamps are converted to another clock. So every command, the
 workbench, ``trace-cmd report`` and KernelShark show the recordings of a set on one axis. The file
-beside them says which board each is of, and how certain the alignment is.
+beside them names the board of each, and says how certain the alignment is.
 """
 
 from __future__ import annotations

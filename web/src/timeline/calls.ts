@@ -1,3 +1,4 @@
+import { firstNotBelow } from "../base/ordered";
 import type { Result } from "../base/result";
 import type { Brush } from "./brush";
 import { actorColour } from "./colours";
@@ -164,15 +165,4 @@ export function paintCalls(
   }
   context.globalAlpha = 1;
   return named;
-}
-
-/** The first of rising values between two places that is not below `value`. */
-function firstNotBelow(values: Float64Array | Uint8Array, value: number, from: number, to: number): number {
-  let [low, high] = [from, to];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((values[middle] ?? 0) < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
